@@ -163,6 +163,42 @@ def test_the_last_to_be_decided_waits_for_the_end_of_the_trial(change: dict[str,
     assert schedule.leader is None
 
 
+OPEN, BEST, CLEAR = [0.1, 0.4, 0.2, 0.3], [0.3, 0.2, 0.4, 0.3], [0.01, 0.02, 0.03, 0.02]
+
+
+@pytest.mark.parametrize(
+    ("logs", "is_open"),
+    [(OPEN, True), (CLEAR, False), (OPEN * 6, False), ([0.3], True), ([0.29, 0.3, 0.3, 0.29], False)],
+)
+def test_two_faster_plans_are_measured_until_the_faster_one_is_known(logs: list[float], is_open: bool) -> None:
+    """At most 24 times, and not if the difference hardly matters. The one with fewer pairs is next."""
+    best, other = Rival("a", BEST * 2, Standing.FASTER), Rival("b", logs, Standing.FASTER)
+    if logs[1:] == [0.3, 0.3, 0.29]:
+        best.evidence.logs[:] = [0.3, 0.31, 0.31, 0.3]
+    schedule = compare(best, other, Rival("c", [-0.1] * 4, Standing.SLOWER))
+    assert schedule.is_decided is not is_open
+    assert schedule.find_next(is_limited=False) is (other if is_open else None)
+
+
+def test_a_faster_plan_is_compared_with_the_leader_if_it_may_be_the_fastest() -> None:
+    leader, rival, slower = contend("a", logs=BEST), contend("b", logs=OPEN), contend("c", logs=CLEAR)
+    for each in (leader, rival, slower):
+        each.standing = Standing.FASTER
+    schedule = compare(leader, rival, slower)
+    assert schedule.leader is leader
+    schedule.promote(leader)
+    assert (rival.is_on_trial, slower.standing) == (True, Standing.SLOWER)
+    assert rival.evidence.logs == [log - leader.evidence.log_gain for log in OPEN]
+
+
+def test_a_pair_of_a_plan_that_was_dropped_meanwhile_does_not_count() -> None:
+    other = contend("a", logs=OPEN)
+    other.drop()
+    other.add_pair(1.0)
+    assert other.evidence.logs == OPEN
+    assert other.standing is Standing.SLOWER
+
+
 def test_nobody_leads_by_less_than_a_twentieth() -> None:
     near = contend("a", 1e-3, [0.04] * 4)
     near.add_pair(1.04e-3)

@@ -39,6 +39,9 @@ DOUBT, FIRST = 0.3, 0.25
 """Likely error of a pair's log ratio if the machine's speed changes; the pairs that a preparation counts as."""
 MARGIN, DOUBTFUL_MARGIN = 1.02, 1.03
 """Factors by which a challenger must be faster: by default; with several devices or an engine that starts slowly."""
+DIFFERENCE = 2.0
+"""Standard errors within which it is open which of two faster plans is the fastest. Each proves faster than the active
+plan in few pairs, which may leave the difference between them to the noise."""
 DRIFT = 1.5
 """A new trial begins if runs take this many times the recorded seconds or more, or the inverse or less."""
 
@@ -75,6 +78,19 @@ class Evidence:
             return False
         gains = self._clip()
         return bool(np.mean(gains) - math.log(margin) > errors * np.std(gains, ddof=1) / math.sqrt(len(gains)))
+
+    def may_exceed(self, other: "Evidence") -> bool:
+        """Return whether this plan may be faster than ``other`` by MARGIN, where both were paired with the same plan:
+        whether the difference is within DIFFERENCE standard errors of that. After MOST pairs the means decide."""
+        if max(len(self.logs), len(other.logs)) >= MOST:
+            return False
+        error = DIFFERENCE * math.hypot(self._find_error(), other._find_error())
+        return self.log_gain + error > other.log_gain + math.log(MARGIN)
+
+    def _find_error(self) -> float:
+        """Return the standard error of the mean; infinite for a single pair."""
+        count = len(self.logs)
+        return max(float(np.std(self._clip(), ddof=1)), RESOLUTION) / math.sqrt(count) if count > 1 else math.inf
 
     def judge(self, margin: float, *, is_long: bool = False) -> Standing:
         """Return the standing of a challenger that counts as faster from a factor of ``margin`` on. ``is_long``: runs
@@ -162,7 +178,9 @@ class Contender:
 
     def add_pair(self, active: float) -> None:
         """Add the pair of ``active``, the active plan's seconds, and this plan's last measurement, unless that of a
-        short run was disturbed."""
+        short run was disturbed, or the plan was dropped meanwhile."""
+        if not (self.is_on_trial or self.is_faster):
+            return
         if active < LONG and self.seconds > DISTURBED * self._fastest:
             self._fastest *= 2  # the machine may have become slower
             return
@@ -173,6 +191,10 @@ class Contender:
         """Compare with a plan that is faster than the active one by the log ratio ``gain``."""
         self.first_gain -= gain
         self.evidence = Evidence(log - gain for log in self.evidence.logs)
+
+    def reopen(self) -> None:
+        """Compare again, although the plan was faster than an earlier active one."""
+        self.standing = Standing.ON_TRIAL
 
     def decide(self) -> None:
         """End the trial of this plan for lack of time: it counts as faster if that is likely."""

@@ -82,7 +82,7 @@ class Schedule(Generic[C]):
         is_second = self.opponent is not None
         if self.opponent is not None:  # the run after a measurement has as cold caches
             opponent, self.opponent = self.opponent, None
-            if opponent.is_on_trial and not is_beside:
+            if not is_beside:
                 opponent.add_pair(math.sqrt(self._before * seconds))
         elif not runs.remember(seconds, is_beside=is_beside):
             return None
@@ -107,7 +107,7 @@ class Schedule(Generic[C]):
         contender, active = turn
         contender.cost = cost
         self._spend(cost)
-        if active is not None and contender.is_on_trial:
+        if active is not None:
             contender.add_pair(active)
         number = len(contender.evidence.logs) + (active is None)
         return number in JUDGED or contender.standing is Standing.FASTER
@@ -133,7 +133,7 @@ class Schedule(Generic[C]):
         ``end``."""
         self._spend(cost)
         self._is_measuring = self._is_idle = False
-        if contender.is_on_trial and self.runs.end == end:
+        if self.runs.end == end:
             self.runs.recent.append(active)
             contender.add_pair(active)
 
@@ -146,10 +146,12 @@ class Schedule(Generic[C]):
     def find_next(self, *, twice: bool = False, is_limited: bool = True) -> C | None:
         """Return the most promising contender; None if there is none or the budget does not permit its next pair.
         ``twice``: in idle time, with runs of the active plan."""
-        waiting = [each for each in self.contenders if each.is_on_trial]
-        if not waiting:
+        if waiting := [each for each in self.contenders if each.is_on_trial]:
+            found = max(waiting, key=lambda each: each.promise)
+        elif rivals := self.rivals:
+            found = min(rivals, key=lambda each: len(each.evidence.logs))
+        else:
             return None
-        found = max(waiting, key=lambda each: each.promise)
         runs = self.runs
         share = SHARE * runs.spent
         budget = share + self.lost + AHEAD * runs.median * self.saving
@@ -198,16 +200,18 @@ class Schedule(Generic[C]):
     def leader(self) -> C | None:
         """The contender that should take over before the others are decided."""
         best = self.winner
-        is_left = self.unprepared or any(each.is_on_trial for each in self.contenders)
-        is_due = self.stage is Stage.COMPARING and is_left and not self._is_measuring
+        is_due = self.stage is Stage.COMPARING and self._is_left and not self._is_measuring
         return best if best is not None and is_due and best.evidence.log_gain > LEAD else None
 
     def promote(self, leader: C) -> None:
         """Continue with ``leader`` as the active plan, and a new budget."""
         self.drop_behind()
+        rivals = self.rivals
         self.contenders.remove(leader)
         for each in self.contenders:
-            if each.is_faster:
+            if each in rivals:
+                each.reopen()
+            elif each.is_faster:
                 each.drop()
             each.rebase(leader.evidence.log_gain)
         self.runs.change(leader.seconds)
@@ -228,9 +232,23 @@ class Schedule(Generic[C]):
                 each.drop()
 
     @property
+    def rivals(self) -> list[C]:
+        """The contenders that proved faster, if their pairs leave open which of them is the fastest."""
+        best = self.winner
+        if best is None:
+            return []
+        others = [each for each in self.contenders if each.is_faster and each is not best]
+        close = [each for each in others if each.evidence.may_exceed(best.evidence)]
+        return [best, *close] if close else []
+
+    @property
     def is_decided(self) -> bool:
-        is_left = self.unprepared or any(each.is_on_trial for each in self.contenders)
-        return self.stage is Stage.COMPARING and not is_left
+        return self.stage is Stage.COMPARING and not self._is_left
+
+    @property
+    def _is_left(self) -> bool:
+        """Whether there is something left to prepare or to measure."""
+        return bool(self.unprepared or any(each.is_on_trial for each in self.contenders) or self.rivals)
 
     @property
     def winner(self) -> C | None:
