@@ -1,12 +1,16 @@
 """Time single convolutions: direct and with fewer multiplications on each engine, in ONNX Runtime and in ncnn.
 
-    python -m benchmarks.convolutions [--rounds 30] [--json FILE]
+    python -m benchmarks.convolutions [--rounds 30] [--json FILE] [--bytes]
 
 Each layer is a 3×3 convolution with padding and RELU, on one thread. All programs of a layer run in turn; a time is the
 minimum of the process's processor time, which other processes hardly change. A tile such as 64 has six multiplications
 per tile along the height and four along the width. ``chosen`` and ``with both`` are the tiles of the cost model for the
 two variants, with their speed relative to the fastest permitted tile. The program needs LiteRT and OpenVINO. The
 columns of ONNX Runtime and ncnn (``pip install ncnn``) need these.
+
+``--bytes`` times 8-bit layers on ``xnnpack-cpu`` instead: the 8-bit kernel, sums in float32, and each exact tile, as
+speeds relative to the 8-bit kernel. It compares the results of the tiles with those of the 8-bit kernel, bit for bit,
+on random values and on values that are the minimum or the maximum. A tile that may round is not run.
 """
 
 from __future__ import annotations
@@ -15,7 +19,7 @@ import argparse
 import json
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -25,9 +29,11 @@ import numpy as np
 
 import nnapi
 from nnapi.contract.driver import OpenOptions, PrepareOptions
-from nnapi.contract.winograd import FORCED, IN_BOTH, PLAIN, find_float_width
-from nnapi.lowering.tile_choice import ACCURATE, BOTH, DIRECT, choose_tile, list_layers
+from nnapi.contract.winograd import FORCED, IN_BOTH, PLAIN, find_float_width, has_byte_products
+from nnapi.drivers.xnnpack import IN_FLOAT
+from nnapi.lowering.tile_choice import ACCURATE, BOTH, DIRECT, WHOLE, choose_tile, list_layers
 from nnapi.model.model import Model
+from nnapi.model.operand import ChannelQuantization
 from nnapi.ops.shapes import Pair
 
 LAYERS = [
@@ -40,6 +46,13 @@ LAYERS = [
     *[(52, 52, 96, 96), (26, 26, 160, 160), (13, 13, 320, 320), (8, 64, 128, 128), (32, 100, 64, 64)],
 ]
 """Height, width, input channels and output channels: eight layers of ResNets and VGG, and others."""
+BYTE_LAYERS = [
+    *[(56, 56, 24, 96), (28, 28, 40, 160), (128, 128, 64, 64), (64, 64, 64, 64)],
+    *[(52, 52, 96, 96), (40, 40, 128, 128), (96, 96, 32, 32), (192, 192, 32, 16)],
+]
+"""Layers of MobileNet EdgeTPU, of BiSeNetV2, and others."""
+SPREAD = 15
+"""Standard deviation of stored weights."""
 ENGINES = {"xnnpack-cpu": "xnnpack", "openvino-cpu": "openvino"}
 """The devices, and the package of each driver."""
 TILES = DIRECT, *ACCURATE, BOTH
@@ -56,9 +69,27 @@ def make_model(height: int, width: int, depth: int, units: int) -> tuple[Model, 
     return builder.finish(), random.standard_normal((1, height, width, depth)).astype(np.float32)
 
 
-def prepare(device: str, model: Model, x: Any, tile: Pair) -> Callable[[], Any]:
+def make_byte_model(height: int, width: int, depth: int, units: int) -> tuple[Model, list[Any]]:
+    """Return an 8-bit convolution with random weights, and two images: random values, and minima and maxima."""
+    random = np.random.default_rng(height * depth)
+    weights = np.clip(np.rint(random.standard_normal((units, 3, 3, depth)) * SPREAD), -127, 127).astype(np.int8)
+    scales = random.uniform(0.005, 0.02, units).astype(np.float32)
+    type, builder = nnapi.tensor("quant8_asymm_signed", (1, height, width, depth), 0.05, 3), nnapi.Builder()
+    x = builder.input(type, "x")
+    filter = nnapi.tensor("quant8_symm_per_channel", weights.shape).replace(
+        channel=ChannelQuantization(0, tuple(map(float, scales)))
+    )
+    bias = random.integers(-9999, 9999, units, np.int32)
+    constants = builder.constant(weights, filter), builder.constant(bias, nnapi.tensor("int32", bias.shape))
+    out = type.replace(dimensions=(1, height, width, units), scale=0.05 * 0.01 * SPREAD * float(np.sqrt(9 * depth)) * 2)
+    builder.output(builder.conv_2d(x, *constants, "SAME", 1, 1, "RELU", out=out))
+    images = random.integers(-128, 128, type.shape), random.choice([-128, 127], type.shape)
+    return builder.finish(), [image.astype(np.int8) for image in images]
+
+
+def prepare(device: str, model: Model, x: Any, tile: Pair, variant: str = FORCED) -> Callable[[], Any]:
     """Return a function that runs a model with a tile on a device."""
-    options = PrepareOptions(threads=1, variant=FORCED)
+    options = PrepareOptions(threads=1, variant=variant)
     with patch("nnapi.lowering.tile_choice.find_tiles", lambda *_: {0: tile} if tile != DIRECT else {}):
         prepared = nnapi.device(device).driver.prepare(model, options)
     call = prepared.open_handle(OpenOptions([x.shape])).call
@@ -136,6 +167,39 @@ def measure(runs: Mapping[Any, Run], rounds: int) -> dict[Any, float]:
     return best
 
 
+def time_bytes(sizes: Sequence[int], rounds: int) -> tuple[dict[str, float], str]:
+    """Return the seconds of an 8-bit layer by variant, and whether the exact tiles have the 8-bit kernel's results."""
+    model, images = make_byte_model(*sizes)
+    ((_, layer),) = list_layers(model, in_bytes=True)
+    tiles = [tile for tile in WHOLE if layer.is_exact(tile)]
+
+    def prepare_all(x: Any) -> dict[str, Run]:
+        exact = {format_tile(tile): prepare("xnnpack-cpu", model, x, tile) for tile in tiles}
+        plain = {name: prepare("xnnpack-cpu", model, x, DIRECT, name) for name in ("", IN_FLOAT)}
+        return {**plain, **exact}
+
+    different = 0
+    for x in images:
+        expected, _, *found = (np.copy(run()) for run in prepare_all(x).values())
+        different += sum(int((each != expected).sum()) for each in found)
+    same = f"{different} values differ" if different else "equal"
+    return measure(prepare_all(images[0]), rounds), same if tiles else "no exact tile"
+
+
+def print_bytes(rounds: int) -> None:
+    print(f"Float vectors: {find_float_width()}; products of bytes: {has_byte_products()}. One thread.\n")
+    tiles = [format_tile(tile) for tile in WHOLE]
+    header = ["layer", "8-bit kernel, ms", IN_FLOAT, *tiles, "results"]
+    print(f"| {' | '.join(header)} |\n|{'---|' * len(header)}")
+    for sizes in BYTE_LAYERS:
+        height, width, depth, units = sizes
+        times, same = time_bytes(sizes, rounds)
+        direct = times[""]
+        speeds = [f"{direct / times[name]:.2f}" if name in times else "–" for name in (IN_FLOAT, *tiles)]
+        cells = [f"{height}×{width}, {depth} → {units}", f"{direct * 1e3:.3f}", *speeds, same]
+        print(f"| {' | '.join(cells)} |", flush=True)
+
+
 def format_tile(tile: Pair) -> str:
     return "direct" if tile == DIRECT else f"{tile[0]}{tile[1]}"
 
@@ -144,7 +208,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=30, help="runs of each program")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write the seconds as JSON")
+    parser.add_argument("--bytes", action="store_true", help="time 8-bit layers, and compare their results")
     options = parser.parse_args()
+    if options.bytes:
+        print_bytes(options.rounds)
+        return
     peers = [name for name, package in (("ONNX Runtime", "onnxruntime"), ("ncnn", "ncnn")) if find_spec(package)]
     print(f"Float vectors: {find_float_width()}. Milliseconds of direct convolutions and peers; speed of tiles.\n")
     header = ["layer", "device", "direct", *map(format_tile, TILES[1:]), "chosen", "with both", *peers]
