@@ -10,8 +10,9 @@ from onnx import helper  # noqa: E402
 
 from nnapi.codes import OperandCode, OperationCode  # noqa: E402
 from nnapi.importers.graph import Allowance, Graph, Value  # noqa: E402
+from nnapi.importers.onnx.emitter import shapes_of  # noqa: E402
 from nnapi.importers.onnx.file_graph import FileNode  # noqa: E402
-from nnapi.importers.onnx.node import OnnxNode, shapes_of  # noqa: E402
+from nnapi.importers.onnx.node import OnnxNode  # noqa: E402
 from nnapi.importers.onnx.schemas import find_schema  # noqa: E402
 from nnapi.importers.onnx.tensors import OnnxTensor, constant  # noqa: E402
 from nnapi.importers.refusals import Refused  # noqa: E402

@@ -11,9 +11,9 @@ from nnapi.importers.build import build
 from nnapi.importers.graph import Value
 from nnapi.importers.onnx.computed_sizes import capture_shape, fill
 from nnapi.importers.onnx.convert import Conversion, nested_conversion
+from nnapi.importers.onnx.emitter import OnnxEmitter, value_in_file_order
 from nnapi.importers.onnx.file_graph import FileGraph
 from nnapi.importers.onnx.graph import OnnxGraph
-from nnapi.importers.onnx.node import OnnxNode, identity, value_in_file_order
 from nnapi.importers.onnx.scope import Scope
 from nnapi.importers.onnx.tensors import DTYPES, DYNAMIC, OnnxTensor, constant
 from nnapi.importers.refusals import Refused, expressible
@@ -74,32 +74,32 @@ class Branch:
         for i in range(len(self.results) - count, len(self.results)):
             result = self.results[i]
             expressible(DYNAMIC not in result.dims, f"its scan output {result.name} has dynamic dimensions")
-            node, value = identity(self.conversion, result), value_in_file_order(self.conversion, result)
-            row, empty = node.view(value, (1, *result.dims)), np.zeros((0, *result.dims), DTYPES[result.elem])
+            emitter, value = OnnxEmitter(self.conversion, result.name), value_in_file_order(self.conversion, result)
+            row, empty = emitter.view(value, (1, *result.dims)), np.zeros((0, *result.dims), DTYPES[result.elem])
             first = constant(f"{result.name}:none", empty)
             if limit is not None:
                 first = self._allocate(limit, first)
             initial.append(first)
             before = Value(value.type.with_dimensions(first.dims), f"{result.name}:before")
             self.own.append(OnnxTensor(before.name, result.elem, first.dims, value=before))
-            after = node.concatenate([before, row], 0) if limit is None else self._write_row(node, before, row)
+            after = emitter.concatenate([before, row], 0) if limit is None else self._write_row(emitter, before, row)
             self.results[i] = OnnxTensor(result.name, result.elem, first.dims, value=after)
         return initial
 
     def _allocate(self, limit: OnnxTensor, empty: OnnxTensor) -> OnnxTensor:
         """Return, in the outer graph, zeros in as many rows as the loop may have steps."""
-        node, rows = identity(self.outer, empty), value_in_file_order(self.outer, limit)
-        least = node.apply(OperationCode.MAXIMUM, rows, node.like(rows, 0), shape=(1,))
-        sizes = [least, node.graph.ints(empty.dims[1:])] if empty.rank > 1 else [least]
-        dims = node.concatenate(sizes, 0) if empty.rank > 1 else least
+        emitter, rows = OnnxEmitter(self.outer, empty.name), value_in_file_order(self.outer, limit)
+        least = emitter.apply(OperationCode.MAXIMUM, rows, emitter.like(rows, 0), shape=(1,))
+        sizes = [least, emitter.graph.ints(empty.dims[1:])] if empty.rank > 1 else [least]
+        dims = emitter.concatenate(sizes, 0) if empty.rank > 1 else least
         shape = (int(least.array.item()) if least.array is not None else DYNAMIC, *empty.dims[1:])
-        value = fill(node, dims, np.zeros(1, DTYPES[empty.elem]), shape)
+        value = fill(emitter, dims, np.zeros(1, DTYPES[empty.elem]), shape)
         return OnnxTensor(f"{empty.name}:rows", empty.elem, shape, value=value)
 
-    def _write_row(self, node: OnnxNode, rows: Value, row: Value) -> Value:
-        at = node.view(self.own[0].materialize(), (1, 1))
-        options = node.i32(Reduction.NONE), node.flag(False)
-        return node.apply(CompositeCode.SCATTER_ND, rows, at, row, *options, shape=rows.shape)
+    def _write_row(self, emitter: OnnxEmitter, rows: Value, row: Value) -> Value:
+        at = emitter.view(self.own[0].materialize(), (1, 1))
+        options = emitter.i32(Reduction.NONE), emitter.flag(False)
+        return emitter.apply(CompositeCode.SCATTER_ND, rows, at, row, *options, shape=rows.shape)
 
     def model(self, captured: Sequence[OnnxTensor], results: Sequence[OnnxTensor], *, counts: bool = False) -> Value:
         """Return the model; its inputs are the subgraph's, then ``captured``. With ``counts`` it is a loop's body."""

@@ -9,10 +9,11 @@ from functools import cache, partial
 
 import numpy as np
 
-from nnapi.codes import OperationCode
-from nnapi.importers.graph import INT32, Value
+from nnapi.codes import OperandCode, OperationCode
+from nnapi.importers.graph import FLOATS, INT32, Value
+from nnapi.importers.onnx.emitter import OnnxEmitter
 from nnapi.importers.onnx.layout import read_as_stored
-from nnapi.importers.onnx.node import FILLED, HIGHEST_RANK, OnnxNode
+from nnapi.importers.onnx.node import HIGHEST_RANK, OnnxNode
 from nnapi.importers.onnx.operators import Result
 from nnapi.importers.onnx.rule_results import as_tensor, call_rule
 from nnapi.importers.onnx.tensors import DYNAMIC, ELEM_OF, INT64, OnnxTensor, code_of
@@ -21,6 +22,8 @@ from nnapi.importers.terms import Term, choose
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.operation_codes import CompositeCode
 
+FILLED = {INT32: OperandCode.INT32, FLOATS[0]: OperandCode.FLOAT32, FLOATS[1]: OperandCode.FLOAT16}
+"""The types that FILL makes, and the type of its scalar."""
 SHORT = [(count,) for count in range(1, HIGHEST_RANK + 5)]
 """The shapes of lists of sizes, such as dimensions and numbers of elements to pad."""
 
@@ -51,12 +54,12 @@ def read_sizes(tensor: OnnxTensor, rank: int) -> Shape:
     return (DYNAMIC,) * rank if known is None else tuple(max(each, DYNAMIC) for each in known.reshape(-1).tolist())
 
 
-def fill(node: OnnxNode, dims: Value, number: Array, shape: Shape) -> Value:
+def fill(emitter: OnnxEmitter, dims: Value, number: Array, shape: Shape) -> Value:
     """Return a tensor of computed dimensions, filled with one number of the file."""
     wanted = code_of(ELEM_OF[number.dtype], "the constant")
     code = wanted if wanted in FILLED else INT32
-    scalar = node.graph.scalar(FILLED[code], number.reshape(-1)[0].item())
-    return node.cast(node.apply(OperationCode.FILL, dims, scalar, shape=shape, type=OperandType(code)), wanted)
+    scalar = emitter.graph.scalar(FILLED[code], number.reshape(-1)[0].item())
+    return emitter.cast(emitter.apply(OperationCode.FILL, dims, scalar, shape=shape, type=OperandType(code)), wanted)
 
 
 def repeat(node: OnnxNode, value: Value, wanted: Term, shape: Shape) -> Value:

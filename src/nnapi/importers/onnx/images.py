@@ -1,7 +1,7 @@
 """Images: NCHW in the file, NHWC in the graph. An NCW tensor is an image of height 1. Volumes have a depth, too."""
 
 from nnapi.importers.graph import Value
-from nnapi.importers.node import Node
+from nnapi.importers.graph_emitter import GraphEmitter
 from nnapi.model.operand import Shape
 
 TO_FIRST = (0, 3, 1, 2)
@@ -22,17 +22,17 @@ def image_shape(shape: Shape, is_nhwc: bool) -> Shape:
     return (n, *size, c) if is_nhwc else (n, c, *size)
 
 
-def to_nhwc(node: Node, value: Value, shape: Shape) -> Value:
+def to_nhwc(emitter: GraphEmitter, value: Value, shape: Shape) -> Value:
     if _order_matters(shape):
         first = image_shape(shape, is_nhwc=False)
-        return node.transpose(node.reshape(value, first), channels_last(len(first)))
-    return node.reshape(value, image_shape(shape, is_nhwc=True))
+        return emitter.transpose(emitter.reshape(value, first), channels_last(len(first)))
+    return emitter.reshape(value, image_shape(shape, is_nhwc=True))
 
 
-def to_nchw(node: Node, value: Value, shape: Shape) -> Value:
+def to_nchw(emitter: GraphEmitter, value: Value, shape: Shape) -> Value:
     last = value.rank - 1
-    moved = node.transpose(value, (0, last, *range(1, last))) if _order_matters(shape) else value
-    return node.reshape(moved, shape)
+    moved = emitter.transpose(value, (0, last, *range(1, last))) if _order_matters(shape) else value
+    return emitter.reshape(moved, shape)
 
 
 def _order_matters(shape: Shape) -> bool:

@@ -8,7 +8,8 @@ import numpy as np
 
 from nnapi.importers.graph import Value
 from nnapi.importers.graph_emitter import REAL
-from nnapi.importers.onnx.node import OnnxNode, value_in_file_order
+from nnapi.importers.onnx.emitter import value_in_file_order
+from nnapi.importers.onnx.node import OnnxNode
 from nnapi.importers.onnx.operators import ByFunctionError, Result, rule
 from nnapi.importers.onnx.rule_results import compose
 from nnapi.importers.onnx.rules.composed import add

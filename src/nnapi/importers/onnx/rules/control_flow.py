@@ -8,9 +8,10 @@ import numpy as np
 from nnapi.codes import OperationCode
 from nnapi.importers.graph import INT32, Value
 from nnapi.importers.onnx.branches import Branch, inline_graph, loop_condition
+from nnapi.importers.onnx.emitter import value_in_file_order
 from nnapi.importers.onnx.growing_states import extract_rows
 from nnapi.importers.onnx.layout import view_around
-from nnapi.importers.onnx.node import HIGHEST_RANK, OnnxNode, value_in_file_order
+from nnapi.importers.onnx.node import HIGHEST_RANK, OnnxNode
 from nnapi.importers.onnx.operators import Result, rule
 from nnapi.importers.onnx.rules.movement import concatenate_values, split_by_sizes
 from nnapi.importers.onnx.scan_distances import compute_distances

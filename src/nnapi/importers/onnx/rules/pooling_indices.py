@@ -10,8 +10,9 @@ import numpy as np
 
 from nnapi.codes import OperationCode
 from nnapi.importers.graph import FLOAT32, INT32, Value
+from nnapi.importers.onnx.emitter import value_in_file_order
 from nnapi.importers.onnx.layout import from_image, stored_image
-from nnapi.importers.onnx.node import OnnxNode, value_in_file_order
+from nnapi.importers.onnx.node import OnnxNode
 from nnapi.importers.onnx.operators import rule
 from nnapi.importers.onnx.rules.convolution import Windows, find_windows
 from nnapi.importers.onnx.rules.padding import pad_with
