@@ -81,6 +81,7 @@ def test_axes_that_grow_together_are_found() -> None:
 )
 def test_other_changes_are_not_growth(now: Any) -> None:
     assert find_growth(((5, 4),), now) is None
+    assert find_growth(None, now) is None
 
 
 def test_a_batch_is_not_a_length() -> None:

@@ -14,6 +14,7 @@ from nnapi.contract.driver import Outcome, PrepareOptions, Request
 from nnapi.errors import OpFailedError
 from nnapi.model.dynamic_model import SizedModel
 from nnapi.model.operand import OperandType
+from nnapi.runtime import specializations
 from nnapi.runtime.device import Device
 from nnapi.runtime.sized_runs import MOST_PREPARED, SizedCache
 from nnapi.shapes.symbols import Symbols
@@ -179,3 +180,27 @@ def test_masks_and_angles_of_all_lengths_take_two_compilations(monkeypatch: pyte
         given = rng.integers(0, 30, (1, length), np.int32), mask, rng.normal(size=(1, 2, past, 4)).astype(np.float32)
         np.testing.assert_allclose(ours.run(*given)[0], theirs.run(*given)[0], rtol=1e-4, atol=1e-5)
     assert "dynamic dimensions on openvino-cpu: compiled in 1.00 s, 7 runs" in ours.explain()
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("tuning", [False, True])
+def test_a_growth_is_found_once(tuning: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs that follow it look for no other; without trials, nothing looks for one."""
+    pytest.importorskip("openvino", reason="OpenVINO is an extra: nnapi[openvino]")
+    pytest.importorskip("onnx", reason="onnx is not installed")
+    from nnapi.drivers.openvino import OpenVinoDriver
+    from tests.importers.onnx.symbolic_cases import make_heads
+
+    asked: list[Any] = []
+    find: Any = vars(specializations)["find_growth"]
+    monkeypatch.setattr(specializations, "find_growth", lambda *pair: asked.append(pair) or find(*pair))
+    monkeypatch.setattr(specializations, "is_tuning", lambda: tuning)
+    work: list[Any] = []
+    monkeypatch.setattr(specializations, "do_behind_runs", work.append)
+    monkeypatch.setattr(time, "perf_counter", count().__next__)
+    with nnapi.compile(nnapi.load(make_heads()), Device(OpenVinoDriver(threads=1))) as compiled:
+        for length in (9, 20, *range(30, 40)):
+            compiled.run(np.ones((2, length, 8), np.float32))
+    grown = [(before[0][1], now[0][1]) for before, now in asked if before]
+    assert grown == ([(9, 20), (20, 30), (30, 31)] if tuning else [])
+    assert len(work) == tuning

@@ -67,11 +67,14 @@ class Growth:
         return length if length > 0 and self.at(length) == shapes else None
 
 
-def find_growth(before: Shapes, now: Shapes) -> Growth | None:
-    """Return the growth between two runs, if each axis that differs has grown by one; else None.
+def find_growth(before: Shapes | None, now: Shapes) -> Growth | None:
+    """Return the growth between two runs, if each axis that differs has grown by one; None if not, or without a run
+    before.
 
     A batch, whose axes are all the first of several, is not padded: a run would compute many times as much.
     """
+    if before is None:
+        return None
     changed = [(i, old, new) for i, (old, new) in enumerate(zip(before, now, strict=True)) if old != new]
     if any(len(old) != len(new) for _, old, new in changed):
         return None

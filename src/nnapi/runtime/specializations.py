@@ -97,6 +97,7 @@ class Specializations:
         of a compilation, there is one for the shapes."""
         self._challenged: dict[Hashable, int] = {}
         """The capacities of challengers of runs with dynamic dimensions, by growing axes."""
+        self._grown: Growth | None = None  # the latest one: to find a growth takes longer than to follow it
         self._spending = make_lock()
         """Held while ``_spent`` changes; ``_lock`` may be held during a compilation."""
         self._lock = make_lock()
@@ -176,21 +177,20 @@ class Specializations:
             length = None if each.padded is None else each.padded.length_of(shapes)
             if length is not None and self._spent.get(shapes, 0.0) <= each.seconds:
                 return self._use(self._keep(wide, each), shapes, length)
-        growth = None if self._last is None else find_growth(self._last, shapes)
         sized = self._sized.find(shapes)
         if sized is not None and self._spent.get(shapes, 0.0) > sized.seconds:
             sized = None
         elif sized is None:
             found = self._widen(shapes)
             sized = self._prepare_sized(shapes) if found is None else None
-            if found is None and sized is None and growth is not None:
+            if found is None and sized is None and (growth := find_growth(self._last, shapes)) is not None:
                 found = self._pad_from_last(growth, arrays)
             if found is not None:
                 return self._use(found, shapes)
         if sized is None:
             return self._use(self._find(shapes), shapes)
         sized.runs += 1
-        return Choice(sized.run, shapes, sized, None if growth is None else self._challenge(growth, arrays, sized))
+        return Choice(sized.run, shapes, sized, self._challenge(shapes, arrays, sized))
 
     def _prepare_sized(self, shapes: Shapes) -> SizedRuns | None:
         """Prepare the model for all sizes if compilations take long; ask all devices, not only that of a similar shape.
@@ -202,14 +202,14 @@ class Specializations:
         made = [each.compilation for each in self._made.values()]
         return self._sized.make(shapes, max(made, key=lambda each: len(each.candidates)))
 
-    def _challenge(self, growth: Growth, arrays: Sequence[Array], sized: SizedRuns) -> Callable[[], None] | None:
+    def _challenge(self, shapes: Shapes, arrays: Sequence[Array], sized: SizedRuns) -> Callable[[], None] | None:
         """Return work that compiles for padded lengths, and uses this compilation if padding is exact and faster."""
-        length = growth.length_of(growth.shapes)
-        if length is None or length < 2 or growth.axes in self._unpaddable or not is_tuning():
+        if not is_tuning() or (self._grown is not None and self._is_challenged(self._grown, shapes)):
             return None
-        known, capacity = self._challenged, bucket_for(length)
-        if length <= known.get(growth.axes, 0):
+        growth = self._grown = find_growth(self._last, shapes)
+        if growth is None or self._is_challenged(growth, shapes):
             return None
+        known, capacity = self._challenged, bucket_for(growth.length_of(shapes) or 0)
         known[growth.axes] = capacity
         short = [array.copy() for array in shorten(growth, arrays)]
 
@@ -224,6 +224,11 @@ class Specializations:
                     self._keep(*found)
 
         return work
+
+    def _is_challenged(self, growth: Growth, shapes: Shapes) -> bool:
+        """Return whether shapes of a growth take no challenger: one has been prepared for them, or none pads them."""
+        length, known = growth.length_of(shapes), self._challenged.get(growth.axes, 1)
+        return length is not None and (length <= known or growth.axes in self._unpaddable)
 
     def _prepare_challenger(
         self, growth: Growth, inputs: Sequence[Array], sized: SizedRuns, capacity: int

@@ -64,6 +64,7 @@ class _Run:
         self._checks = checks
         self._outputs = range(len(compiled.outputs) - bool(checks))
         self._own: list[Any] = [None] * len(compiled.inputs)
+        """The own tensor of each input, and its memory."""
 
     def __call__(self, inputs: Sequence[Array]) -> Outcome:
         for position, array in enumerate(inputs):
@@ -78,10 +79,14 @@ class _Run:
     def _put(self, position: int, array: Array) -> None:
         own = self._own[position]
         if own is not None and array.nbytes <= COPIED:
-            own.shape = array.shape
-            own.data[...] = array
+            tensor, memory = own
+            if memory.shape != array.shape:
+                tensor.shape = array.shape
+                memory = tensor.data
+                self._own[position] = tensor, memory
+            memory[...] = array
             return
         is_large = array.nbytes > COPIED
         tensor = ov.Tensor(make_shareable(array), shared_memory=is_large)
         self._request.set_input_tensor(position, tensor)
-        self._own[position] = None if is_large else tensor
+        self._own[position] = None if is_large else (tensor, tensor.data)
