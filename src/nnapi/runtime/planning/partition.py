@@ -86,15 +86,18 @@ class Problem(NamedTuple):
 def partition(problem: Problem, slack: float = 1e-12) -> Assignment | None:
     """Return the cheapest assignment found; None if an operation is refused by all devices. With two devices it is
     optimal within the share ``slack`` of its cost. It is never worse than the best single device."""
-    best = min(starting_assignments(problem), key=problem.cost, default=None)
-    if best is None or problem.cost(best) <= problem.floor() * (1 + slack):
+    known = {assignment: problem.cost(assignment) for assignment in starting_assignments(problem)}
+    best = min(known, key=known.__getitem__, default=None)
+    if best is None or known[best] <= problem.floor() * (1 + slack):
         return best
     improved = True
     while improved:
         improved = False
         for pair in itertools.combinations(problem.devices, 2):
-            swapped = move_between(problem, best, *pair)
-            if problem.cost(swapped) < problem.cost(best) * (1 - 1e-9):
+            swapped = move_between(problem, best, *pair, known[best])
+            if swapped not in known:
+                known[swapped] = problem.cost(swapped)
+            if known[swapped] < known[best] * (1 - 1e-9):
                 best, improved = swapped, len(problem.devices) > 2
     return best
 
@@ -109,12 +112,13 @@ def starting_assignments(problem: Problem) -> Iterable[Assignment]:
         yield greedy
 
 
-def move_between(problem: Problem, assignment: Assignment, a: int, b: int) -> Assignment:
-    """Return the cheapest assignment that differs only in operations moved between devices ``a`` and ``b``."""
+def move_between(problem: Problem, assignment: Assignment, a: int, b: int, cost: float) -> Assignment:
+    """Return the cheapest assignment that differs only in operations moved between devices ``a`` and ``b``; ``cost`` is
+    that of the given one."""
     free = [operation for operation, device in enumerate(assignment) if device in (a, b)]
     if not free:
         return assignment
-    graph = _Cut(free, problem.cost(assignment))
+    graph = _Cut(free, cost)
     for operation in free:
         graph.choose(operation, problem.compute[operation][a], problem.compute[operation][b])
     for flow in problem.flows:
@@ -143,30 +147,47 @@ def _add_flow(graph: _Cut, problem: Problem, assignment: Assignment, flow: Flow,
 
 
 class _Cut:
-    """A network whose minimum cut is an assignment: operations on the source's side run on ``a``, others on ``b``."""
+    """A network whose minimum cut is an assignment: operations on the source's side run on ``a``, others on ``b``.
+
+    An operation pays its cheaper side in any case, so only the difference becomes an edge. A tensor with one reader
+    needs no node.
+    """
 
     def __init__(self, operations: Iterable[int], bound: float) -> None:
         """``bound`` is the cost of a permitted assignment; twice this price and more counts as infinite."""
         self._network = Network()
         self.nodes = {operation: self._network.add_node() for operation in operations}
+        self._on_a, self._on_b = dict.fromkeys(self.nodes, 0), dict.fromkeys(self.nodes, 0)
         self._unit = RESOLUTION / max(bound, 1e-300)
 
     def choose(self, operation: int, on_a: float, on_b: float) -> None:
-        self._add_edge(self.nodes[operation], SINK, on_a)
-        self._add_edge(SOURCE, self.nodes[operation], on_b)
+        self._on_a[operation] += self._scale(on_a)
+        self._on_b[operation] += self._scale(on_b)
 
     def pay_if_any(self, readers: Sequence[int], price: float, writer: int | None = None, *, on_a: bool) -> None:
         """Add ``price`` once if any reader is on the given side and the writer, if any, on the other."""
-        if readers and price:
-            node, other = self._network.add_node(), SINK if on_a else SOURCE
-            edges = [(other if writer is None else self.nodes[writer], node, price)]
-            edges += [(node, self.nodes[reader], FORBIDDEN) for reader in readers]
-            for tail, head, cost in edges:
-                self._add_edge(*((head, tail) if on_a else (tail, head)), cost)
+        if not readers or not price:
+            return
+        if len(readers) == 1:
+            (reader,) = readers
+            if writer is None:
+                self.choose(reader, *((price, 0.0) if on_a else (0.0, price)))
+            else:
+                tail, head = (reader, writer) if on_a else (writer, reader)
+                self._network.add_edge(self.nodes[tail], self.nodes[head], self._scale(price))
+            return
+        node, other = self._network.add_node(), SINK if on_a else SOURCE
+        edges = [(other if writer is None else self.nodes[writer], node, price)]
+        edges += [(node, self.nodes[reader], FORBIDDEN) for reader in readers]
+        for tail, head, cost in edges:
+            self._network.add_edge(*((head, tail) if on_a else (tail, head)), self._scale(cost))
 
     def solve(self) -> set[int]:
+        for operation, node in self.nodes.items():
+            if dearer := self._on_b[operation] - self._on_a[operation]:
+                self._network.add_edge(*((SOURCE, node) if dearer > 0 else (node, SINK)), abs(dearer))
         reached = self._network.cut()
         return {operation for operation, node in self.nodes.items() if node in reached}
 
-    def _add_edge(self, tail: int, head: int, price: float) -> None:
-        self._network.add_edge(tail, head, round(min(price * self._unit, UNCUTTABLE)))
+    def _scale(self, price: float) -> int:
+        return round(min(price * self._unit, UNCUTTABLE))
