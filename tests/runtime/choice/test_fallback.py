@@ -265,7 +265,7 @@ def test_the_plan_of_a_record_has_its_times_and_what_it_was_compared_with(machin
     assert plan.notes == (
         "slow: slower (0 of 4 pairs faster, 0.25×)",
         "wrong: output 0 differs",
-        "untried: on trial (0 of 0 pairs faster, 1.00×)",
+        "untried: on trial (no pair measured)",
         "even: about as fast (0 of 4 pairs faster, 1.00×)",
     )
     untimed = record._replace(seconds=None, comparisons=()).make_plan(

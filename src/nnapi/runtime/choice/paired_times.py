@@ -116,6 +116,8 @@ class Evidence:
         return Standing.FASTER if self.is_likely_faster(margin, errors=2.5) else Standing.EVEN
 
     def describe(self) -> str:
+        if not self.logs:
+            return "no pair measured"
         won = sum(log > 0 for log in self.logs)
         return f"{won} of {pluralize(len(self.logs), 'pair')} faster, {self.ratio:.2f}×"
 
