@@ -29,6 +29,7 @@ import numpy as np
 
 import nnapi
 from nnapi.contract.driver import OpenOptions, PrepareOptions
+from nnapi.contract.handles import open_handle
 from nnapi.contract.winograd import FORCED, IN_BOTH, PLAIN, find_float_width, has_byte_products
 from nnapi.drivers.xnnpack import IN_FLOAT
 from nnapi.lowering.tile_choice import ACCURATE, BOTH, DIRECT, WHOLE, choose_tile, list_layers
@@ -92,7 +93,8 @@ def prepare(device: str, model: Model, x: Any, tile: Pair, variant: str = FORCED
     options = PrepareOptions(threads=1, variant=variant)
     with patch("nnapi.lowering.tile_choice.find_tiles", lambda *_: {0: tile} if tile != DIRECT else {}):
         prepared = nnapi.device(device).driver.prepare(model, options)
-    call = prepared.open_handle(OpenOptions([x.shape])).call
+    call = open_handle(prepared, OpenOptions([x.shape])).call
+    assert call is not None
     return lambda: call([x])[0]
 
 
