@@ -8,6 +8,7 @@ from nnapi import Builder, Model
 from nnapi.contract.winograd import FORCED, FORCED_IN_BOTH, IN_BOTH, PLAIN, FloatWidth
 from nnapi.lowering import tile_choice
 from nnapi.lowering.tile_choice import BOTH, DIRECT, Costs, Layer, choose_tile, find_tiles, list_layers, predict
+from nnapi.lowering.winograd.transforms import make_transform
 from nnapi.model.precision import Precision
 from tests.lowering.winograd.winograd_cases import make_chain, make_convolution, make_quantized
 
@@ -31,6 +32,20 @@ def test_the_time_of_multiplications_falls_as_their_number() -> None:
 def test_padding_to_whole_tiles_counts() -> None:
     layer = Layer((1, 13, 16, 16), 32, (3, 3))
     assert predict(MACS_ONLY, layer, (6, 0)) == pytest.approx(predict(MACS_ONLY, LAYER, (6, 0)))
+
+
+def test_passes_over_images_beyond_the_cache_take_longer() -> None:
+    """A transform reads the image for each product; sums and the concatenation read the products."""
+    far = Costs(0, 0, 0, 0, 0, 0, 0, far=1.0)
+    sums = make_transform(6, 3).count_sums()
+    for size, depth, units in ((128, 32, 32), (128, 32, 16), (128, 16, 32), (90, 32, 32), (91, 32, 32)):
+        pixels, products = size * size, size * -(-size // 4) * units
+        read = 6 * pixels * depth if 4 * pixels * depth > 2**20 else 0
+        read += (sums + 4) * products if 4 * pixels * units > 2**20 else 0
+        layer = Layer((1, size, size, units), depth, (3, 3))
+        assert predict(far, layer, (0, 6)) == read
+        assert predict(far, layer, DIRECT) == 0
+    assert predict(far, Layer((1, 64, 64, 64), 64, (3, 3)), BOTH) == 0
 
 
 def test_phases_of_a_dilated_layer_are_padded_to_whole_tiles_and_moved() -> None:

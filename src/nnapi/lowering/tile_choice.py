@@ -42,6 +42,8 @@ MOVE_OPERATORS, MOVE = 8, 3.0
 """Operators that move an image to its phases and back, and seconds for each value, in sums of values."""
 SHORT = 8
 """Length of phases up to which engines compute them slowly."""
+CACHE = 1 << 20
+"""Bytes of an image that a processor core's own cache holds, about."""
 VECTOR = 16
 """Output channels that are computed together. Layers with fewer stay direct: engines have kernels for some of these."""
 
@@ -50,7 +52,8 @@ class Costs(NamedTuple):
     """An engine's seconds on one thread: per operator, MAC, convolution result, value of an image transformed along the
     height or the width (per tap), value of a sum of products, and filter value. A convolution computes ``block`` pixels
     together. ``byte_mac`` is the time of a MAC of a direct 8-bit convolution on a processor without instructions for
-    products of bytes, 0 if 8-bit layers stay direct; ``conversion`` that of a value from bytes to floats, or back."""
+    products of bytes, 0 if 8-bit layers stay direct; ``conversion`` that of a value from bytes to floats, or back.
+    ``far`` is the further time of a value that is read by a transform or a sum of an image larger than CACHE."""
 
     operator: float
     mac: float
@@ -62,6 +65,7 @@ class Costs(NamedTuple):
     block: int = 1
     byte_mac: float = 0.0
     conversion: float = 0.0
+    far: float = 0.0
 
 
 ESTIMATES: Mapping[FloatWidth, tuple[float, float]] = {
@@ -151,6 +155,7 @@ def _predict(costs: Costs, result: Shape, depth: int, size: Pair, tile: Pair) ->
     transform = make_transform(products, size[axis])
     results = len(transform.output)
     tiles = -(-result[1 + axis] // results)
+    area = batches * height * width
     height, width = (tiles, width) if axis == 0 else (height, tiles)
     pixels = batches * height * width
     inner = (1, size[1]), (0, tile[1])
@@ -160,7 +165,14 @@ def _predict(costs: Costs, result: Shape, depth: int, size: Pair, tile: Pair) ->
     each += _predict(costs, (batches, height, width, units), depth, *inner)
     joined = 1 + (tiles * results != result[1 + axis])
     sums = transform.count_sums() * (costs.operator + costs.sum * pixels * units)
-    return products * each + sums + joined * costs.operator
+    read = products * area * depth if is_far(area * depth) else 0
+    read += (transform.count_sums() + results) * pixels * units if is_far(area * units) else 0
+    return products * each + sums + joined * costs.operator + costs.far * read
+
+
+def is_far(values: int) -> bool:
+    """Return whether an image of float32 values is larger than CACHE, so that each pass reads it from farther away."""
+    return 4 * values > CACHE
 
 
 def choose_tile(costs: Costs, layer: Layer, variant: str) -> tuple[Pair, float]:
