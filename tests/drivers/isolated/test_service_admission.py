@@ -2,8 +2,6 @@
 
 import os
 import socket
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -13,77 +11,8 @@ from nnapi.drivers.isolated.application import Application
 from nnapi.drivers.isolated.protocol import receive
 from nnapi.drivers.isolated.service import Service
 from nnapi.errors import ResourceExhaustedTransientError
-from tests.drivers.isolated.rule_cases import CLIENT, STRANGER, Clock, add_worker, connect
+from tests.drivers.isolated.rule_cases import STRANGER, Clock, add_worker, connect
 from tests.waiting import count_descriptors
-
-
-@pytest.fixture
-def caller() -> Iterator[Application]:
-    application, other = connect()
-    yield application
-    application.close()
-    other.close()
-
-
-@pytest.mark.parametrize(
-    ("applications", "own", "others", "reason"),
-    [
-        (8, 0, 0, ""),
-        (8, 1, 6, ""),
-        (8, 2, 0, "process 4711 has 2 connections, one process may have 2"),
-        (8, 1, 7, "the service has 8 applications, as many as it may have at a time (nnapi serve --applications)"),
-        (8, 2, 7, "the service has 9 applications, as many as it may have at a time (nnapi serve --applications)"),
-        (3, 0, 2, ""),
-        (3, 1, 1, "process 4711 has 1 connections, one process may have 1"),
-        (11, 1, 0, ""),
-        (11, 2, 0, "process 4711 has 2 connections, one process may have 2"),
-    ],
-)
-def test_one_process_may_have_a_fourth_of_the_connections(
-    service: Service, caller: Application, applications: int, own: int, others: int, reason: str
-) -> None:
-    service._applications = applications
-    for number in range(own + others):
-        client, user = (CLIENT, STRANGER) if number < own else ((1, 9999)[number % 2], STRANGER + 1)
-        add_worker(service, client, user=user)[1].close()
-    assert service._find_obstacle(caller) == reason
-
-
-@pytest.mark.parametrize(
-    ("applications", "own", "others", "user", "reason"),
-    [
-        (8, 5, 0, STRANGER, ""),
-        (8, 6, 0, STRANGER, "user 1234 has 6 connections, one user may have 6"),
-        (8, 5, 2, STRANGER, ""),
-        (1, 0, 0, STRANGER, ""),
-        (8, 7, 0, 0, ""),
-        (8, 7, 0, os.geteuid(), ""),
-    ],
-)
-def test_one_user_may_have_three_fourths_of_the_connections(
-    service: Service, caller: Application, applications: int, own: int, others: int, user: int, reason: str
-) -> None:
-    """Except root and the service's own user, who can end the service anyway. Each process has one connection."""
-    service._applications, caller.user = applications, user
-    for number in range(own + others):
-        add_worker(service, number + 1, user=user if number < own else 4321)[1].close()
-    assert service._find_obstacle(caller) == reason
-
-
-def test_a_service_has_sixty_four_applications(tmp_path: Path, caller: Application) -> None:
-    service = Service(tmp_path / "socket", {})
-    assert service._find_obstacle(caller) == ""
-    worker, other = add_worker(service, 1, user=1)
-    service._workers = [worker] * 63
-    assert service._find_obstacle(caller) == ""
-    service._workers *= 2
-    assert "the service has 126 applications" in service._find_obstacle(caller)
-    service._workers = service._workers[:64]
-    assert "the service has 64 applications" in service._find_obstacle(caller)
-    worker.close()
-    other.close()
-    service.close()
-    service._socket.listener.close()
 
 
 def test_a_refusal_says_why(service: Service) -> None:

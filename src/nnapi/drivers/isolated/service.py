@@ -17,6 +17,7 @@ from typing import NoReturn
 
 from nnapi.contract.driver import Driver
 from nnapi.drivers.isolated import plain_values
+from nnapi.drivers.isolated.admission import PROCESSES, find_obstacle
 from nnapi.drivers.isolated.allowance import Allowance
 from nnapi.drivers.isolated.application import Application, ConnectionRate
 from nnapi.drivers.isolated.child import end_with
@@ -47,10 +48,6 @@ PATIENCE = 10.0
 WAITING = 64
 """Length of the listening queue; also the number of connections per user that may wait because of the rate."""
 APPLICATIONS = 64
-SHARE = 4
-"""One process may have 1/``SHARE`` of all connections."""
-PROCESSES = 3
-"""One user may have as many connections as ``PROCESSES`` processes, and connect as often."""
 TICK = 0.5
 """Seconds between two checks for runs that take too long."""
 GRACE = 5.0
@@ -195,7 +192,8 @@ class Service:
 
     def _answer(self, application: Application) -> None:
         """Start a worker for a connection, or refuse the connection with the reason."""
-        reason = self._find_obstacle(application)
+        admitted = [worker.application for worker in self._workers]
+        reason = find_obstacle(application, admitted, self._applications)
         if not reason:
             try:
                 self._start(application)
@@ -205,21 +203,6 @@ class Service:
         log.info("process %d is refused: %s", application.process, reason)
         _refuse(application.connection, reason)
         application.close()
-
-    def _find_obstacle(self, application: Application) -> str:
-        """Return why an application is refused; empty if it is not."""
-        if len(self._workers) >= self._applications:
-            limit = "as many as it may have at a time (nnapi serve --applications)"
-            return f"the service has {len(self._workers)} applications, {limit}"
-        others = [worker.application for worker in self._workers]
-        own = sum(each.process == application.process for each in others)
-        if own >= (most := max(1, self._applications // SHARE)):
-            return f"process {application.process} has {own} connections, one process may have {most}"
-        own = sum(each.user == application.user for each in others)
-        may_end_service = application.user in (0, os.geteuid())
-        if own >= (most := max(1, self._applications * PROCESSES // SHARE)) and not may_end_service:
-            return f"user {application.user} has {own} connections, one user may have {most}"
-        return ""
 
     def _start(self, application: Application) -> None:
         clock = memoryview(mmap.mmap(-1, 8 * self._allowance.threads)).cast("Q")
