@@ -311,6 +311,19 @@ def test_a_restored_model_has_the_threads_of_its_driver_or_else_of_the_options(o
     assert again.compiled.get_property("INFERENCE_NUM_THREADS") == 1
 
 
+def test_runs_of_a_restored_model_that_meet_have_a_model_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The engine does not import again what it exports of an imported model."""
+    monkeypatch.setattr("nnapi.drivers.openvino.engine.os.sched_getaffinity", lambda _: {0, 1, 2})
+    entry = engine.dump(prepared(doubled(SMALL)))
+    assert entry is not None
+    ready = engine.load(doubled(SMALL), memoryview(entry), "CPU", PrepareOptions(), 1)
+    runs = [ready._copies.make_run() for _ in range(4)]
+    assert len({id(model) for model in ready._copies._models}) == 3
+    for run in runs:
+        (output,) = run([np.ones(SMALL, np.float32)], ready._profile.of([np.ones(SMALL, np.float32)]))
+        assert (output == 2).all()
+
+
 def test_a_cache_entry_of_other_sizes_is_not_run() -> None:
     """A single number would be copied to each element of a larger input."""
     entry = engine.dump(prepared(doubled(SMALL)))

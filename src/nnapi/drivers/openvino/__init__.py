@@ -103,8 +103,8 @@ class OpenVinoDriver(HostMemory):
         return entry
 
     def restore(self, model: Model, entry: CacheEntry, options: PrepareOptions) -> Prepared:
-        content, threads = bytes(entry.content), self._threads or options.threads
-        prepared: Prepared = _engine().load(model, content, self._device, options, threads)
+        threads = self._threads or options.threads
+        prepared: Prepared = _engine().load(model, entry.content, self._device, options, threads)
         return prepared
 
     def outage(self) -> str:

@@ -3,7 +3,8 @@
 import io
 import json
 import os
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 from typing import Any
 
@@ -162,8 +163,9 @@ def _compile(
         need(
             given == right, f"OpenVINO gives {model.operands[index]} the dimensions {given}, not {right}", OpFailedError
         )
+    copy = partial(_copy, device, properties)
     checked = lowered.bounds, lowered.turns, lowered.checks
-    prepared = _make_prepared(model, shapes, device, properties, compiled, *checked, tiles)
+    prepared = _make_prepared(model, shapes, device, properties, compiled, copy, *checked, tiles)
     _release(model, prepared)
     return prepared
 
@@ -174,14 +176,12 @@ def _make_prepared(
     device: str,
     properties: Mapping[str, Any],
     compiled: Any,
+    copy: Callable[[Any], Any],
     bounds: Sequence[Bounds],
     turns: Sequence[int],
     checks: Sequence[CheckedIndices],
     tiles: Mapping[int, Pair],
 ) -> PreparedOpenVino:
-    def copy(compiled: Any) -> Any:
-        return core().import_model(io.BytesIO(_export(compiled)), device, properties)
-
     def compile_with_counters() -> Any:
         held = need_value(hold(model), "the memory of its constants was freed")  # a trace is read later
         result = lower_model(held, shapes, tiles)
@@ -190,6 +190,14 @@ def _make_prepared(
 
     traced = profile_engine(model, "OpenVINO", partial(measure, model, compile_with_counters))
     return PreparedOpenVino(shapes, compiled, bounds, traced, copy, _count_copies(device, properties), turns, checks)
+
+
+def _copy(device: str, properties: Mapping[str, Any], compiled: Any) -> Any:
+    return _import(_export(compiled), device, properties)
+
+
+def _import(blob: bytes | memoryview, device: str, properties: Mapping[str, Any]) -> Any:
+    return core().import_model(io.BytesIO(blob), device, properties)
 
 
 def _count_copies(device: str, properties: Mapping[str, Any]) -> int:
@@ -218,17 +226,25 @@ def _export(compiled: Any) -> bytes | memoryview:
     return content
 
 
-def load(model: Model, entry: bytes, device: str, options: PrepareOptions, threads: int | None) -> PreparedOpenVino:
-    """Restore a model from an entry that :func:`dump` returned."""
+def load(
+    model: Model, entry: bytes | memoryview, device: str, options: PrepareOptions, threads: int | None
+) -> PreparedOpenVino:
+    """Restore a model from an entry that :func:`dump` returned. Copies are made from the entry, too: the engine does
+    not import what it exports of an imported model."""
     engine_threads.need()
-    head, _, blob = entry.partition(b"\n")
+    end = need_value(re.match(rb"[^\n]*\n", entry), "the entry has no first line").end()
+    head, blob = bytes(entry[:end]), memoryview(entry)[end:]
     hint, turns, computed, *checks = json.loads(head)
     chosen = choose_properties(device, options, threads, hint)
-    compiled = core().import_model(io.BytesIO(blob), device, chosen)
+    compiled = _import(blob, device, chosen)
     shapes = [model.operands[index].type.dimensions for index in model.inputs]
     bounds, computed = [Bounds(*values) for values in checks], [CheckedIndices(*values) for values in computed]
     tiles = _find_tiles(device, model, options)
-    return _make_prepared(model, shapes, device, chosen, compiled, bounds, turns, computed, tiles)
+
+    def copy(compiled: Any) -> Any:
+        return _import(blob, device, chosen)
+
+    return _make_prepared(model, shapes, device, chosen, compiled, copy, bounds, turns, computed, tiles)
 
 
 def choose_properties(device: str, options: PrepareOptions, threads: int | None, hint: str) -> dict[str, Any]:
