@@ -374,6 +374,10 @@ def choose_speech(rng: Any) -> Shapes:
     return {"ids": (1, int(rng.integers(9, 40)))}
 
 
+def choose_words(rng: Any) -> Shapes:
+    return {"ids": (int(rng.integers(2, 6)), int(rng.integers(9, 40)))}
+
+
 def choose_filled(rng: Any) -> Shapes:
     return {"x": (int(rng.integers(2, 6)), int(rng.integers(4, 30)))}
 
@@ -393,7 +397,7 @@ CASES: dict[str, tuple[Callable[[], bytes], Callable[[np.random.Generator], Shap
     "masked": (make_masked, choose_masked),
     "speech": (make_speech, choose_speech),
     "durations": (make_durations, choose_speech),
-    "words": (make_words, lambda rng: {"ids": (int(rng.integers(2, 6)), int(rng.integers(9, 40)))}),
+    "words": (make_words, choose_words),
     "filled": (make_filled, choose_filled),
     "images": (make_images, choose_image),
     "ranked": (make_ranked, choose_batch),
