@@ -11,6 +11,7 @@ from nnapi.errors import OpFailedError
 from nnapi.model.operand import Array
 from nnapi.runtime.choice.challenger import Challenger, Inputs, open_inference, time_runs
 from nnapi.runtime.choice.paired_times import Standing, count_runs
+from nnapi.runtime.executors import stopwatch
 from nnapi.runtime.executors.prepared_partitions import ReadyPlan
 from nnapi.runtime.executors.stopwatch import Stopwatch
 from nnapi.runtime.planning.plan import Explanation, Plan, run_everything_on
@@ -107,6 +108,26 @@ def test_a_pair_costs_what_the_last_one_did_or_less(cost: float, price: float) -
     found = Challenger(PLAN, is_doubtful=False)
     found.seconds, found.cost = 2e-3, cost
     assert found.price == pytest.approx(price)
+
+
+def test_waiting_for_a_processor_in_the_first_run_is_left_out(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is known about the length of the run before it."""
+    waited = [0.0]
+    monkeypatch.setattr(stopwatch, "read_waited", lambda: waited[0])
+
+    class Interrupted(Timed):
+        def execute(self, request: Request) -> Outcome:
+            if not waited[0]:
+                waited[0] = 1.5
+                self.clock.now += 1.5
+            return super().execute(request)
+
+    plan = PLAN.on_threads(1)
+    found = Challenger(plan, is_doubtful=False)
+    found.prepare(lambda: ReadyPlan(plan, Interrupted(machine.clock, 2e-3)), [X])
+    assert found.seconds == pytest.approx(2e-3)
 
 
 def test_a_challenger_is_on_trial_from_its_preparation_to_its_end(machine: Machine) -> None:

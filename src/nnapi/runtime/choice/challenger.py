@@ -135,7 +135,7 @@ class Challenger(Contender):
             self.exclude(fault)
 
     def _make_watch(self) -> Stopwatch:
-        return Stopwatch(self.seconds, self.plan.threads)
+        return Stopwatch(self.seconds or math.inf, self.plan.threads)
 
     def judge(self, model: Model, inputs: Inputs, expected: Sequence[Array], found: Sequence[Array]) -> None:
         """Exclude the plan if ``found`` differs from ``expected`` by more than rounding explains."""

@@ -165,7 +165,7 @@ class Trial:
         if model is None or sample is None:
             return
         question, seconds, expected = self.question.about(model), self.schedule.runs.median, self._expected
-        watch = Stopwatch(seconds, self.threads)
+        watch = Stopwatch(seconds or math.inf, self.threads)
         with paced(self.schedule):
             from nnapi.runtime.choice.predict import list_challengers  # on demand: a process may end before
             from nnapi.runtime.costs.prices import predict_least
@@ -376,7 +376,7 @@ class Trial:
 
     def _time_active(self, sample: Inputs) -> tuple[float, Sequence[Array]]:
         self._await_idle_threads()
-        watch = Stopwatch(self.schedule.runs.median, self.threads)
+        watch = Stopwatch(self.schedule.runs.median or math.inf, self.threads)
         with self._use_client():
             return time_runs(watch, open_inference(self.active, sample), sample)
 
