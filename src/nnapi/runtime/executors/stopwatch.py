@@ -41,8 +41,8 @@ class Stopwatch:
     out. For several threads it counts, as others compute while one waits."""
 
     def __init__(self, expected: float = 0.0, threads: int | None = 1) -> None:
-        """``expected`` is the likely seconds of the first run, infinite to leave out its waiting in any case; ``threads``
-        are those of the plan."""
+        """``expected`` is the likely seconds of the first run, infinite to leave out its waiting in any case.
+        ``threads`` are those of the plan."""
         self.expected = self._last = expected
         self._is_alone = threads == 1
 
