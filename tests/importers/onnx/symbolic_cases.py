@@ -1,6 +1,5 @@
 """Files whose operations depend on dynamic dimensions, and random sizes for their inputs."""
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -390,7 +389,7 @@ def choose_image(rng: Any) -> Shapes:
     return {"x": (int(rng.integers(2, 5)), 3, int(rng.integers(8, 40)), int(rng.integers(8, 40)))}
 
 
-CASES: dict[str, tuple[Callable[[], bytes], Callable[[np.random.Generator], Shapes]]] = {
+CASES: dict[str, tuple[Any, Any]] = {
     "heads": (make_heads, choose_heads),
     "step": (make_positions, choose_step),
     "prompt": (make_positions, choose_prompt),
