@@ -373,12 +373,8 @@ def choose_speech(rng: Any) -> Shapes:
     return {"ids": (1, int(rng.integers(9, 40)))}
 
 
-def choose_words(rng: Any) -> Shapes:
-    return {"ids": (int(rng.integers(2, 6)), int(rng.integers(9, 40)))}
-
-
-def choose_filled(rng: Any) -> Shapes:
-    return {"x": (int(rng.integers(2, 6)), int(rng.integers(4, 30)))}
+def choose_words(rng: Any, name: str = "ids") -> Shapes:
+    return {name: (int(rng.integers(2, 6)), int(rng.integers(9, 40)))}
 
 
 def choose_batch(rng: Any) -> Shapes:
@@ -397,7 +393,7 @@ CASES: dict[str, tuple[Any, Any]] = {
     "speech": (make_speech, choose_speech),
     "durations": (make_durations, choose_speech),
     "words": (make_words, choose_words),
-    "filled": (make_filled, choose_filled),
+    "filled": (make_filled, lambda rng: choose_words(rng, "x")),
     "images": (make_images, choose_image),
     "ranked": (make_ranked, choose_batch),
     "squashed": (make_squashed, choose_batch),
