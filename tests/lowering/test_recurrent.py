@@ -129,13 +129,12 @@ def test_unrolled_steps_are_the_kernel(kind: str, variant: dict[str, Any]) -> No
 
 
 @each_row(("kind", "variant"), CASES, ids=str)
-def test_copied_steps_are_those_of_the_rule(
-    kind: str, variant: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_copied_steps_are_those_of_the_rule(kind: str, variant: dict[str, Any]) -> None:
     (model, given), (other, _) = (make_model(kind, 6, **variant) for _ in range(2))
     copied = expand(model).model
-    monkeypatch.setattr(recurrent_time, "_RepeatedStep", lambda step: step)
-    ruled = expand(other).model
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(recurrent_time, "_RepeatedStep", lambda step: step)
+        ruled = expand(other).model
     assert len(copied.operands) < len(ruled.operands)  # steps share their scalars
     calls, expected = (
         [(call.name, *(each.operands[i].type for i in (*call.inputs, *call.outputs))) for call in each.operations]
