@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
 
 log = Log("nnapi.ExecutionPlan")
 
+LITERT = "ai_edge_litert"
+"""The package, imported with the first model that the driver prepares."""
 CONTROL_FLOW = Performance(0.1, 0.1)
 """The cost of an IF, or of a turn of a WHILE, without the operations inside: measured."""
 LARGE = 1024
@@ -60,6 +63,8 @@ class XnnpackDriver(GraphDriver["PreparedGraph"]):
     """The driver of xnnpack-cpu. ``threads`` is the number per run; if None, the preference decides."""
 
     def __init__(self, threads: int | None = None) -> None:
+        if find_spec(LITERT) is None:
+            raise ModuleNotFoundError(f"No module named {LITERT!r}", name=LITERT)
         self.info = DeviceInfo(
             "xnnpack-cpu",
             f"LiteRT {version('ai-edge-litert')}",
