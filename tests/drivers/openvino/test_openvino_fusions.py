@@ -39,6 +39,23 @@ def test_factors_of_rows_after_a_convolution(channels: int) -> None:
     assert np.abs(ours.astype(int) - right).max() <= 2
 
 
+@pytest.mark.parametrize("activation", [FuseCode.FUSED_NONE, FuseCode.FUSED_RELU])
+def test_factors_of_single_pixels_after_a_convolution(activation: FuseCode) -> None:
+    """The convolution has strides. In one node, the engine would take 17 rows of a pixel for 9 channels, and fail."""
+    draw, image = np.random.default_rng(0), tensor("int8", (1, 17, 1, 9), 0.5)
+    builder = nnapi.Builder()
+    weights, rows = tensor("int8", (9, 1, 1, 3), 0.01), tensor("int8", (1, 17, 1, 1), 0.25)
+    filters = builder.constant(draw.integers(-99, 99, weights.dimensions).astype(np.int8), weights)
+    nothing = builder.constant(np.zeros(9, np.int32), tensor("int32", (9,), 0.005))
+    x = builder.input(tensor("int8", (1, 33, 1, 3), 0.5))
+    x = builder.conv_2d(x, filters, nothing, 2, 2, 2, 0, out=image)
+    factors = builder.constant(draw.integers(1, 9, rows.dimensions).astype(np.int8), rows)
+    builder.output(builder.mul(x, factors, activation, out=image))
+    model, values = builder.finish(), draw.integers(-128, 128, (1, 33, 1, 3)).astype(np.int8)
+    (ours,), (right,) = (compile(model, [which]).run(values) for which in (ENGINE, REFERENCE))
+    assert np.abs(ours.astype(int) - right).max() <= 2
+
+
 @pytest.mark.parametrize("type", ["float32", "int8"])
 def test_products_by_one_number(type: str) -> None:
     """With one thread, the engine failed to compile a chain of products that begins with a matrix of 1 × 1."""

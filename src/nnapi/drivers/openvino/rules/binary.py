@@ -72,7 +72,7 @@ def arithmetic(context: OpenvinoContext, lhs: Value, rhs: Value) -> Value:
             return context.map(op.add, lhs, rhs)
     (x, y), first = align([lhs, rhs])
     if context.is_quantized and context.code == Op.MUL:
-        x, y = (_keep_from_convolution(node, factor) for node, factor in ((x, rhs), (y, lhs)))
+        x, y = _keep_from_convolution(x, lhs, rhs), _keep_from_convolution(y, rhs, lhs)
     made = ARITHMETIC[context.code](x, y)
     factors = [value.array for value in (lhs, rhs) if value.array is not None] if context.code == Op.MUL else []
     if any(np.isinf(factor).any() for factor in factors):
@@ -80,14 +80,14 @@ def arithmetic(context: OpenvinoContext, lhs: Value, rhs: Value) -> Value:
     return context.clamped_result(made, first=first)
 
 
-def _keep_from_convolution(x: Node, factor: Value) -> Node:
-    """Keep constant factors out of a convolution before, if some are 0 and they differ along other axes than the last.
-
-    There, the engine takes rows for channels.
-    """
-    if factor.array is None or factor.array.size == math.prod(factor.type.dimensions[-1:]):
+def _keep_from_convolution(x: Node, value: Value, factor: Value) -> Node:
+    """Keep constant factors out of a convolution before, if they differ along other axes than the last: there, the
+    engine takes rows for channels. It does so with a factor for each element only if some are 0."""
+    dimensions = factor.type.dimensions
+    if factor.array is None or factor.array.size == math.prod(dimensions[-1:]):
         return x
-    return op.maximum(x, x) if (factor.array == factor.type.zero_point).any() else x
+    is_repeated = 1 in dimensions or len(dimensions) < len(value.type.dimensions)
+    return op.maximum(x, x) if is_repeated or (factor.array == factor.type.zero_point).any() else x
 
 
 @lower(Op.DIV)
