@@ -90,9 +90,7 @@ def _describe(model: Model, symbols: InputSymbols | None, value: Value) -> int:
     type, array = value.type, value.initial if value.array is None else value.array
     if has_sizes(type.dimensions) or is_symbolic(array):
         type, array = _fix(type, array) if symbols is None else symbols.record(len(model.operands), type, array)
-    if (
-        array is not None and array.nbytes < LARGE and not array.flags.aligned
-    ):  # in the file; kernels read whole numbers
+    if array is not None and not array.flags.aligned and array.nbytes < LARGE:  # a large one stays a view of the file
         array = array.copy()
     elif value.in_file and array is not None and array.size and _is_plain(type):
         return model.add_constant(type, array, value.name)

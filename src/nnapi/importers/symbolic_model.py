@@ -76,7 +76,7 @@ class SymbolicModel:
 
     @property
     def is_general(self) -> bool:
-        """Whether the model is none that is simpler because sizes are 1."""
+        """Whether the model makes no use of sizes that are 1."""
         return not any(self._symbols.ones.values())
 
     def find_broken(self, shapes: Mapping[str, Sequence[int]], *, is_general: bool = False) -> str:

@@ -13,6 +13,7 @@ from nnapi.shapes.size import Size
 
 DYNAMIC = -1
 Node: TypeAlias = Any
+"""A node of OpenVINO's graph with one output, or that output."""
 
 
 def declare(parameter: Node, dimensions: Sequence[Any]) -> None:

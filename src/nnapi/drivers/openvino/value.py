@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal
 
 import numpy as np
 
 from nnapi.codes import OperandCode
 from nnapi.drivers.openvino.api import make_constant, op, ov
+from nnapi.drivers.openvino.sizes import Node as Node
 from nnapi.drivers.openvino.sizes import int32_constant
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.parameter import NCHW_TO_NHWC, nchw_to_nhwc, nhwc_to_nchw
 from nnapi.ops.quantized_values import dequantize, same_quantization
 from nnapi.shapes.array import is_symbolic
 
-Node: TypeAlias = Any
-"""A node of OpenVINO's graph with one output, or that output."""
 Kind = Literal["stored", "real", "raw"]
 """``stored``: as NNAPI stores it (quantized values, bytes, float16). ``real``: dequantized, as float32, int32 or
 boolean. ``raw``: a float32 result that has yet to be quantized."""

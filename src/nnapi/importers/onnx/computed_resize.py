@@ -32,6 +32,7 @@ class Sampling(NamedTuple):
 
 
 def read_sampling(node: OnnxNode) -> Sampling:
+    """Return the sampling of a Resize or Upsample, with the defaults of its opset."""
     if node.kind == "Upsample" or node.since < 11:  # without these attributes
         return Sampling("asymmetric", OUTWARD)
     layout = node.attribute("coordinate_transformation_mode", "half_pixel")
