@@ -1,13 +1,13 @@
 """Resize to sizes that only a run knows: positions are computed, and elements are gathered and mixed."""
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 from nnapi.codes import OperationCode
 from nnapi.importers.graph import FLOAT32, INT32, Value
 from nnapi.importers.onnx.computed_sizes import read_size
 from nnapi.importers.onnx.layout import read_as_stored
 from nnapi.importers.onnx.node import HIGHEST_RANK, OnnxNode
+from nnapi.importers.onnx.resize_map import OUTWARD, read_sampling
 from nnapi.importers.onnx.tensors import DYNAMIC, OnnxTensor
 from nnapi.importers.refusals import expressible
 from nnapi.importers.terms import Term, ceil, floor
@@ -20,23 +20,6 @@ ROUNDINGS: dict[str, Callable[[Term], Term]] = {
     "round_prefer_ceil": lambda at: floor(at + 0.5),
 }
 LAYOUTS = ("asymmetric", "align_corners", "half_pixel", "pytorch_half_pixel")
-OUTWARD = "outward"
-"""The rounding before opset 11, as ONNX Runtime reads it: floor to enlarge, ceil to shrink."""
-
-
-class Sampling(NamedTuple):
-    """Where a result's elements lie between those of the input: the attributes of these names."""
-
-    coordinate_transformation_mode: str
-    nearest_mode: str
-
-
-def read_sampling(node: OnnxNode) -> Sampling:
-    """Return the sampling of a Resize or Upsample, with the defaults of its opset."""
-    if node.kind == "Upsample" or node.since < 11:  # without these attributes
-        return Sampling("asymmetric", OUTWARD)
-    layout = node.attribute("coordinate_transformation_mode", "half_pixel")
-    return Sampling(layout, node.attribute("nearest_mode", "round_prefer_floor"))
 
 
 def resize_at_run(node: OnnxNode, axes: Sequence[int], given: int, *, by_scale: bool) -> OnnxTensor:

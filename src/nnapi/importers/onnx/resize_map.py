@@ -1,10 +1,12 @@
-"""The linear map of a Resize along one axis, as ONNX's reference evaluator computes it; importing that takes 30 MB."""
+"""Where a Resize samples, and its linear map along one axis, as ONNX's reference evaluator computes it; importing that
+takes 30 MB."""
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from nnapi.importers.onnx.node import OnnxNode
 from nnapi.model.operand import Array
 
 NEAREST: dict[str, Callable[[Array], Array]] = {
@@ -16,6 +18,23 @@ NEAREST: dict[str, Callable[[Array], Array]] = {
 """Whether the right of two neighbors is the nearest, by the share of the way to it, above 0 and at most 1."""
 HANDLED = frozenset({"mode", "nearest_mode", "coordinate_transformation_mode", "cubic_coeff_a", "extrapolation_value"})
 """Attributes that are computed here, or have no effect on these modes."""
+OUTWARD = "outward"
+"""The rounding before opset 11, as ONNX Runtime reads it: floor to enlarge, ceil to shrink."""
+
+
+class Sampling(NamedTuple):
+    """Where a result's elements lie between those of the input: the attributes of these names."""
+
+    coordinate_transformation_mode: str
+    nearest_mode: str
+
+
+def read_sampling(node: OnnxNode) -> Sampling:
+    """Return the sampling of a Resize or Upsample, with the defaults of its opset."""
+    if node.kind == "Upsample" or node.since < 11:  # without these attributes
+        return Sampling("asymmetric", OUTWARD)
+    layout = node.attribute("coordinate_transformation_mode", "half_pixel")
+    return Sampling(layout, node.attribute("nearest_mode", "round_prefer_floor"))
 
 
 def find_map(size: int, scale: float | None, length: int | None, attributes: Mapping[str, Any]) -> Array | None:

@@ -12,13 +12,13 @@ import numpy as np
 from nnapi.codes import OperationCode
 from nnapi.formats.onnx.messages import attribute_value, make_node
 from nnapi.importers.graph import FLOATS, Value
-from nnapi.importers.onnx.computed_resize import OUTWARD, read_sampling, resize_at_run
+from nnapi.importers.onnx.computed_resize import resize_at_run
 from nnapi.importers.onnx.folding import fold
 from nnapi.importers.onnx.images import VOLUME
 from nnapi.importers.onnx.layout import image, read_as_stored, stored_image, view_around
 from nnapi.importers.onnx.node import WIDEST_RANK, OnnxNode
 from nnapi.importers.onnx.operators import rule
-from nnapi.importers.onnx.resize_map import find_map
+from nnapi.importers.onnx.resize_map import OUTWARD, find_map, read_sampling
 from nnapi.importers.onnx.tensors import OnnxTensor, constant
 from nnapi.importers.refusals import expressible, need_elements
 from nnapi.model.operand import Array
